@@ -13,11 +13,7 @@ namespace offramp::cclo {
 namespace {
 
 constexpr std::uint32_t kBufferMemory = 0x10000000;  // RX buffers in device memory
-
-/// Addresses from 10.10.10.1 on.
-std::uint32_t address_of_rank(std::uint32_t rank) {
-  return 0x0a0a0a01U + rank;
-}
+constexpr std::uint32_t kFirstAddress = 0x0a0a0a01;  // 10.10.10.1
 
 }  // namespace
 
@@ -192,7 +188,7 @@ void Driver::write_rank(std::uint32_t address, std::uint32_t index, std::uint32_
   const std::uint32_t record = address + 4 * (kCommunicatorHeadWords + index * layout_.rank_words());
   for (const WordOf<RankField>& word : layout_.rank) {
     std::uint32_t value = 0;
-    if (word.field == RankField::kIp) value = address_of_rank(identity);
+    if (word.field == RankField::kIp) value = kFirstAddress + identity;
     if (word.field == RankField::kPort)
       // UDP distinguishes ranks by port only.
       value = transport_ == Transport::kUdp ? identity : kFirstPort + identity;

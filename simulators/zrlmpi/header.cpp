@@ -6,10 +6,6 @@
 namespace offramp::zrlmpi {
 namespace {
 
-constexpr std::uint32_t width_mask(std::uint8_t width) {
-  return width >= 4 ? 0xffffffffU : (std::uint32_t{1} << (8U * width)) - 1;
-}
-
 template <std::size_t N>
 std::string_view name_in(const std::array<std::string_view, N>& names, std::size_t index) {
   return index < N ? names[index] : std::string_view("?");
@@ -116,8 +112,8 @@ void Header::set_payload_bytes(std::uint64_t bytes) {
 HeaderImage encode(const Header& header) {
   HeaderImage image{};
   for (const FieldSpec& spec : kFields) {
-    write_little_endian(header.get(spec.field) & width_mask(spec.width),
-                        std::span(image).subspan(spec.offset, spec.width));
+    const std::uint32_t mask = spec.width >= 4 ? ~std::uint32_t{0} : (1U << (8U * spec.width)) - 1;
+    write_little_endian(header.get(spec.field) & mask, std::span(image).subspan(spec.offset, spec.width));
   }
   return image;
 }

@@ -123,7 +123,7 @@ class Answers(Fair):
         self.assertRegex(lines[0], r"^halo-4\.rec: run [\d.]+ .s over host, [\d.]+ % of it in MPI$")
         self.assertEqual((lines[0], one["answer"]["kind"]), (one["answer"]["answer"], "single"))
         self.assertEqual(one["answer"]["time_ns"], one["results"][0]["whole_run"]["modelled_time_ps"] / 1000)
-        self.assertRegex(lines[2], r"^why   [\d.]+ % of MPI time is waiting for slower ranks; [\d.]+ % of communication hidden$")
+        self.assertRegex(lines[2], r"^why   [\d.]+ % of MPI time would remain with free communication; [\d.]+ % of communication hidden$")
         details = self.offramp(*words, "--details").stdout
         self.assertEqual(details.split("\n\n")[0].splitlines(), lines)
         self.assertIn("\n# host: ", details)
@@ -288,7 +288,7 @@ class LiveRun(Fair):
         self.assertEqual(report["computing"]["free_run"]["modelled_time_ps"], computing["free_run"]["modelled_time_ps"])
         self.assertGreater(report["whole_run"]["modelled_time_ps"], report["modelled_time_ps"] + 19.5e9)
         self.assertRegex(summary, r"offramp: with the program's computing \([\d.]+ ms per rank, imbalance x[\d.]+\), the run takes "
-                                  r"[\d.]+ ms; MPI calls are [\d.]+ % of the run over cclo, and [\d.]+ % of that is load imbalance")
+                                  r"[\d.]+ ms; MPI calls are [\d.]+ % of the run over cclo, and [\d.]+ % of that would remain with free communication")
         self.assertRegex(summary, r"offramp: cclo, 2 ranks: communication [\d.]+ .s, [\d.]+ % carried; run [\d.]+ ms\nofframp: why   .*\nofframp: sure  free communication would save [\d.]+ % of the run\n")
         self.assertRegex(summary, r"\nofframp:   host +#+ +[\d.]+ ms +x1\.00\n")
 

@@ -190,7 +190,7 @@ TEST_F(Accounts, ChargeWaitingToTheComputingThatBeganIt) {
   EXPECT_EQ(*first.saves, Time::us(50));
   ASSERT_TRUE(second.saves);
   EXPECT_EQ(*second.saves, Time::us(20));
-  EXPECT_THAT(delays_text(accounts), HasSubstr("% of the waiting is for the computing before "));
+  EXPECT_THAT(delays_text(accounts), HasSubstr("% of the waiting is for the time outside MPI before "));
   EXPECT_THAT(delays_text(accounts), HasSubstr(", 100.0 % of it on rank 1; 10 % less of it makes the run "));
 }
 

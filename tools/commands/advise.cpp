@@ -135,8 +135,7 @@ std::string reasons_text(const Advisor& advisor) {
   add(text, "# where communication alone takes its time\n");
   add(text, "  over {}: {}\n", baseline_name(), functions_text(*host->result));
   if (advisor.program() && host->run && host->run->in_calls > Time())
-    add(text,
-        "  {} of it is load imbalance (waiting for ranks that still compute), which no hardware changes\n",
+    add(text, "  {} of MPI time in the run would remain with free communication: ranks wait for others\n",
         percent_text(earlier(advisor.program()->free.in_calls, host->run->in_calls), host->run->in_calls));
   if (best == nullptr) return text;
   add(text, "  over {}: {}\n", best->backend, functions_text(*best->result));

@@ -51,10 +51,6 @@ std::optional<std::string> mpi_name(const std::string& symbol, bool& fortran) {
   return name;
 }
 
-bool is_extension(std::string_view name) {
-  return name.starts_with("mpix_");
-}
-
 /// All variants of a function map to the blocking operation.
 std::optional<OperationKind> operation_of(std::string_view name) {
   std::string_view plain = name.substr(name.find('_') + 1);
@@ -119,7 +115,7 @@ std::string spelled(const std::string& name) {
 Row row_for(const std::string& name, const Verdicts& verdicts) {
   const ListedFunction* known = listed(name);
   // An extension may send on communicators that Offramp carries. Open MPI 4.1's unlisted ones only query.
-  if (known == nullptr && is_extension(name) && !name.starts_with("mpix_query_"))
+  if (known == nullptr && name.starts_with("mpix_") && !name.starts_with("mpix_query_"))
     return {name, CallTreatment::kRisk, "an unknown extension: its messages may interfere with Offramp's"};
   if (known == nullptr || !known->own) return {name, CallTreatment::kNative, {}};
   const std::optional<OperationKind> operation = operation_of(name);

@@ -261,9 +261,10 @@ void print_whole_runs(const std::vector<Settled>& all, const ProgramTimes& progr
   fmt::print("# overlap (share of communication that does not make the run longer): {}\n",
              fmt::join(hidden, ", "));
   fmt::print(
-      "# computing: {:.3f} us per rank on average, as recorded; imbalance {:.2f} (longest over average); "
-      "free: communication that takes no time, which leaves the load imbalance\n",
-      in_microseconds(program.computing.mean()), program.computing.imbalance());
+      "# between MPI calls: {:.3f} us per rank on average, as recorded, {} of it blocked; imbalance {:.2f} "
+      "(longest over average); free: communication that takes no time, which leaves the load imbalance\n",
+      in_microseconds(program.computing.mean()),
+      percent_text(program.computing.blocked, program.computing.sum), program.computing.imbalance());
   if (program.computing.is_ambiguous())
     fmt::print("# {}\n",
                gaps_text(program.computing.brief_gaps, program.computing.longer_gaps, to_string(polling)));
@@ -323,7 +324,8 @@ ReportAnswer answer_of(const Results& results, const Setup& setup, const ReplayT
   }
   ReportAnswer answer =
       answer_of_replays(results.all, results.refused, results.program, has_tuned ? &*results.tuned : nullptr,
-                        {std::filesystem::path(name).filename().string(), words});
+                        {std::filesystem::path(name).filename().string(), words},
+                        setup.configuration->compute.kind != Compute::Mode::kNone);
   std::vector<std::string> objections;
   for (const Settled& one : results.all) {
     const std::string text = shortcoming_text(one);

@@ -48,10 +48,6 @@ const CLI::App* subcommand_named(const CLI::App& app, const std::string& name) {
   return found.empty() ? nullptr : found.front();
 }
 
-bool takes_value(const CLI::Option* option) {
-  return option != nullptr && option->get_items_expected_max() > 0;
-}
-
 /// Options of mpirun and mpiexec, with the number of their values.
 struct LauncherOption {
   std::string_view name;  // behind one or two dashes
@@ -208,7 +204,7 @@ std::string tidy_options(const CLI::App& app, std::vector<std::string>& words) {
     const bool is_letter =
         !name.starts_with("--") && command->get_option_no_throw(name.substr(0, 2)) != nullptr;
     if (option == nullptr && !is_letter) return unknown_option(*command, name);
-    if (equals == std::string::npos && takes_value(option)) ++at;
+    if (equals == std::string::npos && option != nullptr && option->get_items_expected_max() > 0) ++at;
     if ((name == "--backend" || name == "--compare") && at < words.size()) {
       std::string list = words[at].substr(equals == std::string::npos ? 0 : equals + 1);
       name_backends(list);

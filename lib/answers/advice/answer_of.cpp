@@ -113,11 +113,14 @@ Sentence sentence_of(const Advisor& advisor) {
     const WholeRun& run = *base->run;
     const double waiting = std::min(1.0, ratio_of(advisor.program()->free.in_calls, run.in_calls));
     const std::string share = fmt::format("MPI calls are {} of the run", share_text(run.share_in_calls()));
-    const double without_model = run.sum > Time() ? ratio_of(run.without_model, run.sum) : 0;
+    const double without_model = run.share_without_model();
     if (without_model > std::max(run.share_in_calls(), kWorthwhile))
       return {fmt::format("none is worth it; {} is calls without a model", share_text(without_model)),
               {"they last as long as natively", free_gain}};
-    if (run.share_in_calls() < 2 * kWorthwhile) return {"none is worth it; " + share, {free_gain}};
+    // Most of it may be waiting for the receiver of a large message, which free communication does not need.
+    constexpr double kMostly = 0.5;
+    if (run.share_in_calls() < 2 * kWorthwhile || waiting < kMostly)
+      return {"none is worth it; " + share, {free_gain}};
     return {fmt::format("none is worth it; {} of MPI time is waiting", share_text(waiting)),
             {"ranks wait for other ranks' computing", free_gain, share},
             "--html advice.html"};

@@ -27,10 +27,10 @@ ReportAnswer answer_of(const Advisor& advisor, const ProgramNames& program);
 
 /// The answer from finished replays, each at its own link rate. The first one is the baseline; it may be the
 /// only one. refused: hardware without a result. tuned: the host with its fastest algorithms, or null.
-/// Ignores the errors of the models.
+/// with_computing: the replays include the program's computing. Ignores the errors of the models.
 ReportAnswer answer_of_replays(std::span<const Settled> replays, std::span<const BackendResult> refused,
                                const std::optional<ProgramTimes>& program, const Settled* tuned,
-                               const ProgramNames& names);
+                               const ProgramNames& names, bool with_computing);
 
 /// One operation over one backend. Does not own what it refers to.
 struct ForecastSide {

@@ -34,10 +34,13 @@ void describe_one_replay(ReportAnswer& answer, const Settled& one, const std::op
       calls.emplace_back(counters.calls[i].modelled, one.result->functions[i]);
     answer.why = busiest_calls_text(std::move(calls));
   } else {
-    answer.answer = headline(names.name, fmt::format("run {} over {}, {} of it in MPI", time_text(answer.end),
-                                                     one.backend, share_text(one.run->share_in_calls())));
+    std::string text = fmt::format("run {} over {}, {} of it in MPI", time_text(answer.end), one.backend,
+                                   share_text(one.run->share_in_calls()));
+    if (const double share = one.run->share_without_model(); share >= kWorthwhile)
+      text += fmt::format(" and {} in calls without a model", share_text(share));
+    answer.answer = headline(names.name, text);
     answer.why = clauses_text(
-        {fmt::format("{} of MPI time is waiting for slower ranks",
+        {fmt::format("{} of MPI time would remain with free communication",
                      share_text(std::min(1.0, ratio_of(program->free.in_calls, one.run->in_calls)))),
          fmt::format("{} of communication hidden",
                      share_text(hidden_share(one.modelled_time, *one.run, program->free)))});
@@ -55,11 +58,11 @@ void describe_one_replay(ReportAnswer& answer, const Settled& one, const std::op
 
 ReportAnswer answer_of_replays(std::span<const Settled> replays, std::span<const BackendResult> refused,
                                const std::optional<ProgramTimes>& program, const Settled* tuned,
-                               const ProgramNames& names) {
+                               const ProgramNames& names, bool with_computing) {
   const Settled& base = replays.front();
   ReportAnswer answer;
   answer.baseline = base.end();
-  answer.of_run = base.run.has_value();
+  answer.of_run = base.run.has_value() || with_computing;
   answer.next = fmt::format("offramp advise {}", names.file);
   if (replays.size() + refused.size() == 1) {
     describe_one_replay(answer, base, program, names);

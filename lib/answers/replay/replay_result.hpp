@@ -175,6 +175,9 @@ struct WholeRun {
   [[nodiscard]] double share_in_calls() const {
     return sum > Time() ? in_calls.seconds() / sum.seconds() : 0;
   }
+  [[nodiscard]] double share_without_model() const {
+    return sum > Time() ? without_model.seconds() / sum.seconds() : 0;
+  }
 };
 /// Over all ranks. Needs a replay with the program's computing.
 WholeRun whole_run_of(const ReplayResult& result);

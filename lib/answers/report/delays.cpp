@@ -174,11 +174,12 @@ std::string delays_text(const ReportAccounts& accounts) {
   Time all;
   for (const ReportDelay& one : accounts.delays) all += one.caused;
   const std::string& place = most.place.empty() ? most.site : most.place;
-  std::string text = fmt::format(
-      "{} of the waiting is for {}{}{}", percent_text(most.caused, all),
-      most.computing ? most.function.empty() ? "the computing at the end" : "the computing before "
-                     : "time in ",
-      printable(most.function), place.empty() ? std::string() : fmt::format(" ({})", printable(place)));
+  std::string text = fmt::format("{} of the waiting is for {}{}{}", percent_text(most.caused, all),
+                                 most.computing ? most.function.empty() ? "the time outside MPI at the end"
+                                                                        : "the time outside MPI before "
+                                                : "time in ",
+                                 printable(most.function),
+                                 place.empty() ? std::string() : fmt::format(" ({})", printable(place)));
   text += fmt::format(", {} of it on rank {}", percent_text(most.of_rank, most.caused), most.rank);
   if (most.saves && accounts.timeline)
     text += fmt::format("; {:g} % less of it makes the run {} shorter", 100 * kShorterDelay,

@@ -23,7 +23,7 @@ std::string other_ground_text(const Deployment& hardware, const Deployment& host
 
 std::string share_in_calls_text(std::string_view backend, Time in_calls, Time sum, Time free_in_calls) {
   return fmt::format(
-      "MPI calls are {} of the run over {}, and {} of that is load imbalance, which no hardware changes",
+      "MPI calls are {} of the run over {}, and {} of that would remain with free communication",
       percent_text(in_calls, sum), backend, percent_text(earlier(free_in_calls, in_calls), in_calls));
 }
 
