@@ -98,6 +98,23 @@ TEST_F(Advised, RanksHardwareByReplayedTime) {
   ASSERT_NE(advisor.best_hardware(), nullptr);
 }
 
+TEST(AnInfluence, ChangesTheAnswerOnlyIfTheHardwarePaysOnOneSide) {
+  Influence one;
+  one.at_half = 1.008;
+  one.at_twice = 0.99997;
+  EXPECT_FALSE(one.turns_round(1.008));
+  one.at_twice = 0.95;
+  EXPECT_TRUE(one.turns_round(1.008));
+  one.at_half = 0.957;
+  one.at_twice = 1;
+  EXPECT_TRUE(one.turns_round(0.957));
+}
+
+TEST(ABreakEven, OfNumbersWithoutADimensionHasNoUnit) {
+  const BreakEven threshold{"sharp.least_ranks", 2, 3, "1", "assumed: 2", true, true, true};
+  EXPECT_EQ(threshold.text(), "sharp pays while sharp.least_ranks is below 3 (now 2, assumed)");
+}
+
 TEST_F(Advised, InfluencesAreThoseOfReplaysWithOtherValues) {
   Advisor advisor(configuration_, registry_, source_, options_);
   advisor.rank_backends();

@@ -550,6 +550,7 @@ class Replay(CliTest):
         self.assertEqual(same["backend"], "host")
         fast = self.replay("--backend", "zrlmpi", "--set", "preset=mpe2")["results"][0]
         self.assertLess(fast["modelled_time_ns"], slow["modelled_time_ns"])
+        self.assertIn(": run ", self.offramp("replay", "r", "--compute", "recorded").stdout.splitlines()[0])
         times = [self.replay("--compute", how)["results"][0]["modelled_time_ns"] for how in ("none", "recorded", "2")]
         self.assertLess(times[0] + 50_000, times[1])
         self.assertLess(times[1] + 50_000, times[2])

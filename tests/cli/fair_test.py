@@ -123,7 +123,7 @@ class Answers(Fair):
         self.assertRegex(lines[0], r"^halo-4\.rec: run [\d.]+ .s over host, [\d.]+ % of it in MPI$")
         self.assertEqual((lines[0], one["answer"]["kind"]), (one["answer"]["answer"], "single"))
         self.assertEqual(one["answer"]["time_ns"], one["results"][0]["whole_run"]["modelled_time_ps"] / 1000)
-        self.assertRegex(lines[2], r"^why   [\d.]+ % of MPI time would remain with free communication; [\d.]+ % of communication hidden$")
+        self.assertRegex(lines[2], r"^why   free communication leaves [\d.]+ % of MPI time; [\d.]+ % of communication hidden$")
         details = self.offramp(*words, "--details").stdout
         self.assertEqual(details.split("\n\n")[0].splitlines(), lines)
         self.assertIn("\n# host: ", details)
