@@ -208,7 +208,7 @@ std::string tidy_options(const CLI::App& app, std::vector<std::string>& words) {
     if ((name == "--backend" || name == "--compare") && at < words.size()) {
       std::string list = words[at].substr(equals == std::string::npos ? 0 : equals + 1);
       name_backends(list);
-      words[at] = equals == std::string::npos ? list : name + "=" + list;
+      words[at] = equals == std::string::npos ? list : fmt::format("{}={}", name, list);
     }
   }
   if (at >= words.size() || words[at] == "--") return {};

@@ -155,7 +155,7 @@ std::vector<ReportDelay> delays_of(const Receipts& receipts, const ReplayRecords
 }
 
 void find_savings(ReportAccounts& accounts, const WorldSetting& setting, const ReplaySource& source,
-                  ReplayOptions options) {
+                  const ReplayOptions& options) {
   if (!accounts.with_computing || !accounts.timeline || options.compute.kind == Compute::Mode::kFactor)
     return;
   for (std::size_t i = 0; i < std::min(accounts.delays.size(), kReplayedDelays); ++i) {

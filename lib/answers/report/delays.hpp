@@ -27,7 +27,7 @@ std::vector<ReportDelay> delays_of(const Receipts& receipts, const ReplayRecords
 /// Replays the program without a tenth of the computing behind each of the two largest delays, for
 /// ReportDelay::saves. options: those of accounts_of(); computing that they scale is left out.
 void find_savings(ReportAccounts& accounts, const WorldSetting& setting, const ReplaySource& source,
-                  ReplayOptions options);
+                  const ReplayOptions& options);
 
 /// "64 % of the waiting is for the computing before MPI_Allreduce (main, halo2d.c:43), most of it on rank 3;
 /// 10 % less of it makes the run 2.3 % shorter". Empty without delays.

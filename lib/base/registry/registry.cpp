@@ -229,7 +229,7 @@ Result<void> Registry::load_plugins(std::string_view path) {
       return failure(
           fmt::format("plugin path: {} is writable by all users, so nothing is loaded from it (chmod o-w)",
                       in_quotes(directory)));
-    if (const Result<void> done = load_directory(directory); !done) return done;
+    if (Result<void> done = load_directory(directory); !done) return done;
   }
   return {};
 }
@@ -249,7 +249,7 @@ Result<void> Registry::load_directory(const std::string& directory) {
     if (!loaded_.insert(file).second) continue;
     if (is_world_writable(file))
       return failure(fmt::format("cannot load plugin {}: it is writable by all users (chmod o-w)", file));
-    if (const Result<void> done = load_file(file); !done) return done;
+    if (Result<void> done = load_file(file); !done) return done;
   }
   return {};
 }
