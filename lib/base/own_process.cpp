@@ -20,10 +20,8 @@ std::vector<std::string> own_command() {
 std::string restart() {
   std::vector<std::string> words = own_command();
   if (words.empty()) return "its command line cannot be read";
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+  std::vector<char*> pointers(words.size() + 1);  // the last one is null
+  for (std::size_t i = 0; i < words.size(); ++i) pointers[i] = words[i].data();
   std::error_code ignored;
   const auto program =
       std::filesystem::read_symlink("/proc/self/exe", ignored);  // by its name, which tools show

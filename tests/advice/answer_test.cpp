@@ -162,6 +162,16 @@ TEST_F(AnAnswer, NamesNoHardwareWhereThereIsNextToNoCommunication) {
   EXPECT_NE(answer.answer.find("MPI calls are"), std::string::npos) << answer.answer;
 }
 
+TEST_F(AnAnswer, DoesNotCallAWaitForALateReceiverImbalance) {
+  const Tapes tapes = program(2, 4, [](test::Tape& tape, int rank, int) {
+    if (rank == 1) tape.compute(50'000'000);
+    rank == 0 ? tape.send(1, kMi) : tape.receive(0, kMi);
+  });
+  const ReportAnswer answer = expect(tapes, {"nothing", "", -1, 0.01});
+  EXPECT_EQ(answer.answer.find("waiting"), std::string::npos) << answer.answer;
+  EXPECT_NE(answer.answer.find("MPI calls are"), std::string::npos) << answer.answer;
+}
+
 TEST_F(AnAnswer, SaysThatTheGainIsTheLinks) {
   configuration_.machine.ranks_per_node = 8;
   const ReportAnswer answer = expect(shift(16, 8, kMi, 2), {"link", "dpu", -0.05, 0.01});

@@ -215,6 +215,10 @@ std::vector<Spread> spreads_of(const std::vector<Comparison>& rows) {
   return spreads;
 }
 
+std::string_view mark_of(const Comparison& row) {
+  return row.cause.empty() ? "" : " !";
+}
+
 /// The causes of marked rows, each with its operations.
 std::string causes_text(const std::vector<Comparison>& rows, const Fit& fit) {
   std::map<std::string, std::set<std::string>> operations;
@@ -237,10 +241,7 @@ std::string table_of(const std::vector<Comparison>& rows) {
   for (const Comparison& row : rows)
     text += fmt::format("# {:<10} {:<8} {:>9} {:>14.3f} {:>14.3f} {:>+7.1f}%{}\n", row.measured.name,
                         words_for(row.measured.place), row.measured.bytes, row.measured.seconds * 1e6,
-                        row.modelled * 1e6, row.error() * 100,
-                        row.fitted          ? " fitted"
-                        : row.cause.empty() ? ""
-                                            : " !");
+                        row.modelled * 1e6, row.error() * 100, row.fitted ? " fitted" : mark_of(row));
   for (const Spread& spread : spreads_of(rows))
     text += fmt::format("# {}: median error {:.1f} % over {}, worst error {:.1f} %\n", spread.operation,
                         spread.median() * 100, counted(spread.errors.size(), "size"), spread.worst() * 100);

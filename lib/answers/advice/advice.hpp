@@ -138,7 +138,7 @@ struct Influence {
   std::string key;    // "cclo.link"
   std::string value;  // with its unit; for a default of 0, the plausible value behind at_twice
   std::string source;
-  bool is_zero = false;
+  bool is_zero = false;  // now
   double at_half = 0;
   double at_twice = 0;
   // At -10 % and at +10 %. `nullopt`: not tried.

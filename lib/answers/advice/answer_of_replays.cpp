@@ -36,12 +36,8 @@ void describe_one_replay(ReportAnswer& answer, const Settled& one, const std::op
   } else {
     answer.answer = headline(names.name, fmt::format("run {} over {}, {} of it in MPI", time_text(answer.end),
                                                      one.backend, share_text(one.run->share_in_calls())));
-    const double without_model = one.run->share_without_model();
     answer.why = clauses_text(
-        {without_model > std::max(one.run->share_in_calls(), kWorthwhile)
-             ? fmt::format("{} of the run is calls without a model", share_text(without_model))
-             : std::string(),
-         fmt::format("free communication leaves {} of MPI time",
+        {fmt::format("free communication leaves {} of MPI time",
                      share_text(std::min(1.0, ratio_of(program->free.in_calls, one.run->in_calls)))),
          fmt::format("{} of communication hidden",
                      share_text(hidden_share(one.modelled_time, *one.run, program->free)))});

@@ -53,7 +53,7 @@ void Advisor::find_influences() {
     double value;
     double half;
     double twice;
-    Influence found = {};
+    Influence found;
   };
   std::vector<Tried> tried;
   for (const bool of_host : {false, true}) {
@@ -67,7 +67,12 @@ void Advisor::find_influences() {
       const double twice = value > 0                 ? allowed(value * 2)
                            : parameter.plausible > 0 ? parameter.plausible
                                                      : value;
-      if (half != twice) tried.push_back({&parameter, of_host, value, half, twice});
+      if (half == twice) continue;
+      Tried& one = tried.emplace_back(Tried{&parameter, of_host, value, half, twice, {}});
+      one.found.key = fmt::format("{}.{}", backend.name, parameter.name);
+      one.found.value = in_unit(fmt::format("{:.6g}", value > 0 ? value : twice), parameter.unit);
+      one.found.source = parameter.source;
+      one.found.is_zero = value <= 0;
     }
   }
   // By parameter, the ratios with values below and above the one in force.
@@ -75,14 +80,11 @@ void Advisor::find_influences() {
     std::vector<Trial> trials;
     std::vector<std::size_t> known;  // values in force
     for (const Tried& one : tried) {
-      const Parameter& parameter = *one.parameter;
-      const std::string key =
-          fmt::format("{}.{}", one.of_host ? baseline_name() : best->backend, parameter.name);
       for (const double value : {below(one), above(one)}) {
         if (value == one.value) known.push_back(trials.size() / 2);
         std::ranges::move(value == one.value ? std::vector<Trial>(2)
-                                             : sides_with(key + what, *best_setting, *host_setting, parameter,
-                                                          one.of_host, value),
+                                             : sides_with(one.found.key + what, *best_setting, *host_setting,
+                                                          *one.parameter, one.of_host, value),
                           std::back_inserter(trials));
       }
     }
@@ -95,13 +97,8 @@ void Advisor::find_influences() {
   for (std::size_t i = 0; i < tried.size(); ++i) {
     if (!far[2 * i] || !far[2 * i + 1]) continue;
     Tried& one = known.emplace_back(tried[i]);
-    const Parameter& parameter = *one.parameter;
-    one.found = {fmt::format("{}.{}", one.of_host ? baseline_name() : best->backend, parameter.name),
-                 in_unit(fmt::format("{:.6g}", one.value > 0 ? one.value : one.twice), parameter.unit),
-                 std::string(parameter.source),
-                 one.value <= 0,
-                 *far[2 * i],
-                 *far[2 * i + 1]};
+    one.found.at_half = *far[2 * i];
+    one.found.at_twice = *far[2 * i + 1];
   }
   tried_ = known.size();
   std::ranges::stable_sort(known, std::ranges::greater(), [now](const Tried& one) {

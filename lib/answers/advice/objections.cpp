@@ -26,7 +26,13 @@ std::string price_of(const Weighing& all) {
 
 void add_unmodelled(ReportAnswer& answer, const std::optional<WholeRun>& run, const std::string& program) {
   constexpr double kMost = 0.1;
-  const std::string text = run ? unmodelled_text(*run) : "";
+  if (!run) return;
+  // Where nothing pays because of them, the first line has their share.
+  if (run->share_without_model() >= kMost && answer.kind != name_of(AnswerKind::kNothing))
+    answer.but = clauses_text(
+        {fmt::format("{} of the run is calls without a model", share_text(run->share_without_model())),
+         answer.but});
+  const std::string text = unmodelled_text(*run);
   if (text.empty()) return;
   answer.but = clauses_text({text, answer.but});
   const double share = run->largest_share_unmodelled();

@@ -57,7 +57,8 @@ class Reader {
   [[nodiscard]] virtual Gaps gaps() const { return {}; }
   /// Returns true if events may belong to several threads.
   [[nodiscard]] virtual bool has_threads() const { return false; }
-  /// The thread of the last event. The first thread with events is usually 0; others may have any number.
+  /// The thread of the last event. 0 has initialised MPI and exists from the beginning, even if its first
+  /// event comes later; others may have any number.
   [[nodiscard]] virtual std::uint32_t thread() const { return 0; }
   /// The name of Event::call.
   [[nodiscard]] virtual std::string_view call(std::uint16_t number) const = 0;

@@ -19,6 +19,9 @@ struct Pool {
   std::array<Request*, static_cast<std::size_t>(Request::Kind::kCount)> idle{};
 } pool;
 
+SendRequest& as_send(Request& request) {
+  return static_cast<SendRequest&>(request);
+}
 ReceiveRequest& as_receive(Request& request) {
   return static_cast<ReceiveRequest&>(request);
 }
@@ -439,7 +442,7 @@ int start_again(Session& session, Request& request) {
       if (request.repeat->record != nullptr) return start_followed(session, as_collective(request));
       return start_collective_again(as_collective(request));
     case Request::Kind::kSend:
-      return start_send(session, static_cast<SendRequest&>(request), point);
+      return start_send(session, as_send(request), point);
     default:
       offramp_native_request_activate(request.handle);
       start_receive(session, as_receive(request), point);
